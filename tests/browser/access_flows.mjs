@@ -81,6 +81,7 @@ const STATES = [
   ['an entry of the catalogue', opened('/catalog?of=tracepoint&name=sched:sched_switch', '#catalog-entry h2')],
   ['the list of captures', opened('/captures', '#main')],
   ['people', opened('/people', '#access table')],
+  ['the audit log', opened('/audit', '#audit table')],
   ['the own account', opened('/account', '#own-sessions table')],
   ['the tools', opened('/tools', 'a[href*=opensnoop]')],
   ['the form of a tool', async (page, origin) => {

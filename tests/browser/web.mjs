@@ -324,7 +324,7 @@ const look = (one) => one.evaluate(() => {
 });
 
 test('no page is wider than its window: narrow, at 200 %, usual and large', async () => {
-  const paths = ['/', '/new', '/new?method=profile', '/new?method=syscalls', '/new?method=trace', '/new?method=count', '/new?method=script', '/new?tool=fileslower', '/library', '/captures', '/catalog?kind=tracepoint&q=sched', '/tools', '/language', '/host', '/people', '/account', '/nothing'];
+  const paths = ['/', '/new', '/new?method=profile', '/new?method=syscalls', '/new?method=trace', '/new?method=count', '/new?method=script', '/new?tool=fileslower', '/library', '/captures', '/catalog?kind=tracepoint&q=sched', '/tools', '/language', '/host', '/people', '/audit', '/account', '/nothing'];
   for (const id of Object.values(samples)) for (const tab of [...TABS, 'maps', 'output']) paths.push(`/captures/${id}?v=1&tab=${tab}`);
   // 1440 x 900 at 200 % is 720 x 450 for the page.
   for (const [width, height] of [...WIDTHS.map((width) => [width, 800]), [720, 450], [1280, 800], [2560, 1300]]) {

@@ -120,6 +120,16 @@ pub struct Webhooks<'a> {
     pub frame: Frame<'a>,
 }
 
+/// Who did what, for admins.
+#[derive(Debug, Template)]
+#[template(path = "audit.html")]
+pub struct Audit<'a> {
+    /// Of this response's policy.
+    pub nonce: &'a str,
+    /// Who sees it.
+    pub frame: Frame<'a>,
+}
+
 /// What somebody has of their own: password, sessions, tokens.
 #[derive(Debug, Template)]
 #[template(path = "account.html")]
@@ -401,6 +411,7 @@ mod tests {
             ("signed in", SignedIn { nonce, provider: HOSTILE }.render().unwrap()),
             ("people", People { nonce, frame }.render().unwrap()),
             ("webhooks", Webhooks { nonce, frame }.render().unwrap()),
+            ("audit", Audit { nonce, frame }.render().unwrap()),
             ("account", Account { nonce, frame }.render().unwrap()),
             ("start", Start { nonce, frame }.render().unwrap()),
             ("new", New { nonce, frame }.render().unwrap()),

@@ -71,6 +71,11 @@ pub(super) async fn webhooks(Admin(who): Admin, context: Context) -> Result<Resp
     render(&pages::Webhooks { nonce: context.nonce(), frame: who.frame(pages::Nav::None) })
 }
 
+/// Who did what, for admins.
+pub(super) async fn audit(Admin(who): Admin, context: Context) -> Result<Response, ApiError> {
+    render(&pages::Audit { nonce: context.nonce(), frame: who.frame(pages::Nav::People) })
+}
+
 /// What somebody has of their own.
 pub(super) async fn account(Viewer(who): Viewer, context: Context) -> Result<Response, ApiError> {
     render(&pages::Account { nonce: context.nonce(), frame: who.frame(pages::Nav::None) })

@@ -469,6 +469,7 @@ fn console_routes() -> Vec<Route> {
         route::<InPerson<Admin>, _, _>(Api, GET, "/api/access", api::access::list),
         route::<InPerson<Admin>, _, _>(Api, &Method::DELETE, "/api/access/sessions/{id}", api::access::end_session),
         route::<InPerson<Admin>, _, _>(Api, &Method::DELETE, "/api/access/links/{id}", api::access::end_link),
+        route::<Admin, _, _>(Page, GET, "/audit", pages::audit),
         route::<Admin, _, _>(Api, GET, "/api/audit", api::audit::list),
     ]
 }

@@ -237,6 +237,7 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("GET", "/oidc/callback", [404; 4]),
     ("POST", "/oidc/finish", [404; 4]),
     ("GET", "/webhooks", [303, 403, 403, 200]),
+    ("GET", "/audit", [303, 403, 403, 200]),
     ("GET", "/api/webhooks", [401, 404, 404, 200]),
     ("GET", "/api/webhooks/names", [401, 404, 200, 200]),
     // An empty body.

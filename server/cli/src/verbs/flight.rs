@@ -153,6 +153,9 @@ pub enum FlightVerb {
         /// Revoke the token that there is
         #[arg(long)]
         revoke: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
         /// Where the running console keeps its captures.
         #[command(flatten)]
         data: DataArgs,
@@ -182,10 +185,21 @@ pub fn run(args: FlightVerbArgs) -> Outcome {
                 format!("{stored}\n")
             })
         }
-        FlightVerb::Token { id, revoke, data } => {
+        FlightVerb::Token { id, revoke, json, data } => {
             let token = control::fire_token(&data.directory()?, id, revoke)?;
-            if revoke { Ok(std::process::ExitCode::SUCCESS) } else { print_all(&format!("{token}\n")) }
+            print_all(&token_text(id, (!revoke).then_some(&token), json))
         }
+    }
+}
+
+/// What is printed of a token that was made, or of one that was revoked.
+fn token_text(id: CaptureId, token: Option<&String>, json: bool) -> String {
+    match token {
+        _ if json => {
+            format!("{}\n", serde_json::json!({ "recorder": id, "token": token, "path": format!("/api/fire/{id}") }))
+        }
+        Some(token) => format!("{token}\n"),
+        None => format!("The token of {id} is revoked.\n"),
     }
 }
 
@@ -248,6 +262,27 @@ mod tests {
         assert_eq!((flight.before_s, flight.after_s, flight.pause_s, flight.triggers.len()), (20, 10, 5, 1));
         let part = FlightArgs { flight: Some(Duration::from_millis(1500)), ..FlightArgs::default() };
         assert!(part.apply(Limits::default()).is_err());
+    }
+
+    #[test]
+    fn a_token_is_printed_by_itself_or_with_where_it_is_sent() {
+        let (id, token) = (CaptureId::from_bits(255), "abc".to_owned());
+        for (token, json, expected) in [
+            (Some(&token), false, "abc\n"),
+            (None, false, "The token of 00000000000000ff is revoked.\n"),
+            (
+                Some(&token),
+                true,
+                "{\"path\":\"/api/fire/00000000000000ff\",\"recorder\":\"00000000000000ff\",\"token\":\"abc\"}\n",
+            ),
+            (
+                None,
+                true,
+                "{\"path\":\"/api/fire/00000000000000ff\",\"recorder\":\"00000000000000ff\",\"token\":null}\n",
+            ),
+        ] {
+            assert_eq!(token_text(id, token, json), expected);
+        }
     }
 
     #[test]

@@ -20,6 +20,8 @@ const READING: &str = "reading runs of series";
 const BATCH: i64 = 32;
 /// So many runs of a series are counted, and told.
 const MAX_RUNS: i64 = 1000;
+/// So many runs of a series are counted for lists of captures.
+const MOST_COUNTED_RUNS: i64 = 20;
 /// So many series are told.
 const MAX_SERIES: i64 = 1000;
 
@@ -283,6 +285,41 @@ pub(crate) async fn places(
             baseline: baseline.map(id_of),
         };
         found.insert(*id, place);
+    }
+    Ok(found)
+}
+
+/// The series of captures, with how many runs each has, counted up to [`MOST_COUNTED_RUNS`]; left out are those that [`places`] leaves out.
+///
+/// A page of the list may have a hundred series of a thousand runs.
+pub(crate) async fn run_counts(
+    conn: &mut SqliteConnection,
+    ids: &[CaptureId],
+    sight: &Sight,
+) -> Result<HashMap<CaptureId, (SeriesId, u64)>, StoreError> {
+    let numbers = ids.iter().map(|id| sql(id.bits()).to_string()).collect::<Vec<_>>().join(",");
+    // Digits, signs and commas.
+    let select = format!(
+        "SELECT runs.capture_id, series FROM runs JOIN listed ON listed.capture_id = runs.capture_id \
+         WHERE runs.capture_id IN ({numbers}) AND {IS_RUN}"
+    );
+    let select = sqlx::query(AssertSqlSafe(select)).persistent(false);
+    let rows: Vec<(i64, i64)> = all(conn, select, READING).await?;
+    let mut counts: HashMap<i64, u64> = HashMap::new();
+    let mut found = HashMap::new();
+    for (id, series) in rows {
+        let runs = match counts.get(&series) {
+            Some(known) => *known,
+            None => {
+                let mut builder = QueryBuilder::new("SELECT count(*) FROM (SELECT 1");
+                push_runs_of(&mut builder, series, sight);
+                builder.push(" LIMIT ").push_bind(MOST_COUNTED_RUNS).push(")");
+                let (runs,): (i64,) = builder.build_query_as().fetch_one(&mut *conn).await.map_err(failed(READING))?;
+                counts.insert(series, unsigned(runs));
+                unsigned(runs)
+            }
+        };
+        found.insert(id_of(id), (SeriesId::from_bits(unsigned(series)), runs));
     }
     Ok(found)
 }

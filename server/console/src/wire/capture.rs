@@ -5,9 +5,7 @@ use bathyscope_capture::{
     StreamSchema, shown, visible,
 };
 use bathyscope_recorder::DerivationProgress;
-use bathyscope_store::{
-    CaptureRecord, CaptureState, CaptureSummary, FoundText, Origin, Room, RunPlace, SourceEnd, SummaryQuery,
-};
+use bathyscope_store::{CaptureRecord, CaptureState, CaptureSummary, FoundText, Origin, Room, SourceEnd, SummaryQuery};
 use bathyscope_views::{ColumnHead, OfferedWeight, heads, offered_weights};
 use serde::Serialize;
 
@@ -58,7 +56,7 @@ pub struct CaptureItem {
 pub struct ItemSeries {
     /// The series.
     id: SeriesId,
-    /// How many runs it has.
+    /// How many runs it has; at most 20 are counted.
     runs: u64,
 }
 
@@ -119,8 +117,8 @@ impl CaptureItem {
     }
 
     /// With the series that it is a run of, if it has others.
-    pub(crate) fn of_series(self, run: Option<RunPlace>) -> Self {
-        let series = run.filter(|run| run.runs > 1).map(|run| ItemSeries { id: run.series, runs: run.runs });
+    pub(crate) fn of_series(self, series: Option<(SeriesId, u64)>) -> Self {
+        let series = series.filter(|(_, runs)| *runs > 1).map(|(id, runs)| ItemSeries { id, runs });
         Self { series, ..self }
     }
 }

@@ -99,6 +99,18 @@ impl<'a> SeenStore<'a> {
         })
     }
 
+    /// The series of each of these captures that is a run, with how many of its runs are seen: at most 20 are counted.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn run_counts(self, ids: Vec<CaptureId>) -> StoreFuture<'a, HashMap<CaptureId, (SeriesId, u64)>> {
+        let Self { store, sight } = self;
+        Box::pin(async move {
+            let found = runs::run_counts(&mut *store.database.reader().await?, &ids, sight).await;
+            store.database.done(found)
+        })
+    }
+
     /// As [`Store::series`].
     ///
     /// # Errors

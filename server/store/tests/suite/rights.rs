@@ -200,6 +200,7 @@ async fn p08_tags_series_and_runs_are_counted_of_what_is_seen() {
         assert_eq!(seen.series_runs(SERIES).await.unwrap().len() as u64, count);
         let place = seen.run_places(vec![id(1)]).await.unwrap()[&id(1)];
         assert_eq!((place.runs, place.baseline), (count, baseline), "{user}");
+        assert_eq!(seen.run_counts(vec![id(1), id(99)]).await.unwrap(), [(id(1), (SERIES, count))].into(), "{user}");
         let series = seen.series().await.unwrap();
         assert_eq!((series[0].runs, series[0].baseline, series[0].last), (count, baseline, id(last)), "{user}");
     }

@@ -1,7 +1,7 @@
 //! Captures as runs of series, and marked moments.
 
 use bathyscope_capture::{CaptureId, Firing, FiringKind, Ledger, SeriesId};
-use bathyscope_store::{NewCapture, NewMark, RunNumbers, Store, StoreError};
+use bathyscope_store::{NewCapture, NewMark, RunNumbers, Sight, Store, StoreError};
 
 use crate::common::*;
 
@@ -119,6 +119,8 @@ async fn a_flight_recorder_is_no_run_of_the_captures_that_it_stores() {
     assert!(matches!(refused, Err(StoreError::Refused { .. })), "{refused:?}");
     let runs: Vec<u64> = store.series_runs(SERIES).await.unwrap().into_iter().map(|run| run.id.bits()).collect();
     assert_eq!(runs, [2]);
+    let counts = store.seen_by(&Sight::ALL).run_counts(vec![id(1), id(2)]).await.unwrap();
+    assert_eq!(counts, [(id(2), (SERIES, 1))].into());
     let places = store.run_places(vec![id(1), id(2)]).await.unwrap();
     assert_eq!((places.get(&id(1)), places[&id(2)].runs), (None, 1));
     assert!(store.series().await.unwrap().is_empty(), "one run is no series");
@@ -168,4 +170,6 @@ async fn a_thousand_runs_are_told_at_once() {
     assert_eq!(store.series_runs(SERIES).await.unwrap().len(), 1000);
     assert_eq!(store.run_places(vec![id(5)]).await.unwrap()[&id(5)].runs, 1000);
     assert!(begun.elapsed() < std::time::Duration::from_secs(2), "{:?}", begun.elapsed());
+    let counts = store.seen_by(&Sight::ALL).run_counts(vec![id(5), id(6)]).await.unwrap();
+    assert_eq!((counts[&id(5)], counts[&id(6)]), ((SERIES, 20), (SERIES, 20)));
 }

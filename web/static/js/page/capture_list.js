@@ -81,7 +81,7 @@ const runsLink = ({ id, runs }) =>
     href: seriesAddress(id),
     tabindex: "-1",
     title: "Runs of the same, with their key numbers over time",
-    text: runs >= 1000 ? "1,000 runs or more" : plural(runs, "run"),
+    text: runs >= 20 ? "20 runs or more" : plural(runs, "run"),
   });
 
 /**

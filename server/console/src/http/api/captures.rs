@@ -93,11 +93,13 @@ pub(in crate::http) async fn list(
 ) -> Result<Json<CaptureList>, ApiError> {
     let text = query.q.clone();
     let query = query.summaries()?;
-    let page = state.seen(&who).summaries(&query).await?;
+    let seen = state.seen(&who);
+    // What all take together is summed up meanwhile.
+    let (page, sizes) = tokio::try_join!(seen.summaries(&query), state.store().sizes())?;
     let hint = if page.total == 0 { wire::search_hint(&text) } else { None };
     let rule = state.retention();
-    let retention = wire::Retention::new(rule, state.store().sizes().await?, state.store().room());
-    let runs = state.seen(&who).run_places(page.items.iter().map(|item| item.id).collect()).await?;
+    let retention = wire::Retention::new(rule, sizes, state.store().room());
+    let runs = seen.run_counts(page.items.iter().map(|item| item.id).collect()).await?;
     let item = |item: CaptureSummary| {
         let (can_pin, run) = (who.role() >= Role::Operator && item.can_change, runs.get(&item.id).copied());
         wire::CaptureItem::kept_by(item, rule, can_pin).of_series(run)

@@ -192,14 +192,14 @@ impl Writer {
         room
     }
 
-    /// Whether there is room for so many bytes as it is: nothing gives way for them.
+    /// Whether there is room for so many bytes as it is: nothing gives way for them. What waits in the log will take its place in the
+    /// database too.
     pub(crate) fn has_free(&self, bytes: u64) -> bool {
         self.place.has_room_for(bytes.saturating_add(self.log_bytes)).is_ok()
     }
 
-    /// What waits in the log will take its place in the database too.
     async fn find_room(&mut self, bytes: u64) -> Result<(), StoreError> {
-        if self.place.has_room_for(bytes.saturating_add(self.log_bytes)).is_ok() {
+        if self.has_free(bytes) {
             return Ok(());
         }
         self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)").await;

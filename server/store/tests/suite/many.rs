@@ -15,8 +15,7 @@ async fn filled(dir: &std::path::Path) -> Store {
     let store = open(dir).await;
     record(&store, ID, "one").await;
     store.close().await;
-    let options = SqliteConnectOptions::new().filename(database(dir));
-    let mut conn = SqliteConnection::connect_with(&options).await.unwrap();
+    let mut conn = connection(dir).await;
     for statement in [
         "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 9999) INSERT INTO captures SELECT n, phase, \
          state, reason, origin, 'capture ' || n, owner, spec, host, method, target, host_name, '', started_unix_ns + n, \

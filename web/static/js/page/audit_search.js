@@ -56,5 +56,6 @@ export class AuditSearch {
       this.before = entries.at(-1)?.number ?? this.before;
       this.isAtBeginning = entries.length < limit;
     }
+    return this;
   }
 }

@@ -67,16 +67,13 @@ function draw() {
 /** @param {AuditSearch} wanted what is looked for, or looked further for */
 async function load(wanted) {
   try {
-    const done = await latest.run((signal) => {
+    const found = await latest.run((signal) => {
       /** @type {(before: number, limit: number) => Promise<AuditLine[]>} */
       const read = async (before, limit) => (await get("/api/audit", { before, limit }, signal)).items;
-      return waitFor(
-        "Reading the audit log",
-        wanted.more(read).then(() => true),
-      );
+      return waitFor("Reading the audit log", wanted.more(read));
     });
-    if (done === undefined) return;
-    shown = wanted;
+    if (found === undefined) return;
+    shown = found;
     draw();
   } catch (error) {
     showError(place, error, () => load(wanted));

@@ -120,7 +120,8 @@ async fn list_page(store: &Store, (query, asked): (&SummaryQuery, &str), json: b
     if json {
         let items: Vec<_> = page.items.into_iter().map(wire::CaptureItem::from).collect();
         return Ok(json_line(&serde_json::json!({
-            "total": page.total, "total_exceeded": page.total_exceeded, "items": items, "captures_bytes": captures_bytes, "database_bytes": database_bytes,
+            "total": page.total, "total_exceeded": page.total_exceeded, "items": items,
+            "captures_bytes": captures_bytes, "database_bytes": database_bytes,
             "unsearched": page.unsearched.map(wire::Unsearched::from),
         })));
     }
